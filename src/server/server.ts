@@ -1,0 +1,217 @@
+import { BeatJournal } from '../beat/beat-journal.js';
+import { BeatLoop, type BeatHistory } from '../beat/beat-loop.js';
+import { Beat, type BeatTiming } from '../beat/beat.js';
+import { ServerClosedError } from '../broker/broker.errors.js';
+import type { Broker } from '../broker/broker.js';
+import type { ServerIdentity, ServerInfo, ServerStatus } from '../format/records.js';
+import { HeartbeatError, messageOf } from '../errors.js';
+import type { HostProcess } from '../host-process.js';
+import type { LeaseLossReason } from '../lease/lease-lost.error.js';
+import type { Log } from '../log.js';
+import { LossJournal } from '../task/loss-journal.js';
+import type { Run } from '../task/run.js';
+import { TaskRegistry } from '../task/task-registry.js';
+import { TaskTracker, type TaskContext, type TrackOptions } from '../task/task-tracker.js';
+import type { Task } from '../task/task.js';
+import type { Clock } from '../time/clock.js';
+import { abortable, Limit, settledWithin } from '../time/limit.js';
+import { giveBack } from './give-back.js';
+
+/** What a server is told of itself; times in milliseconds. */
+export interface ServerSettings
+  extends BeatTiming, Pick<ServerInfo, 'host' | 'concurrency' | 'queues' | 'strictPriority'> {
+  readonly enabled: boolean;
+  readonly drainTimeout: number;
+}
+
+/** Whoever wants to hear of a server's life. Nothing may be thrown from here. */
+export interface ServerListener {
+  beaten(history: BeatHistory, outage: number | undefined): void;
+  leaseLost(run: Run, reason: LeaseLossReason): void;
+  draining(activeTasks: number): void;
+  cleared(error: Error | undefined): void;
+}
+
+/** Exclusive work needs a store, and this server has none. Code `E_DISABLED`. */
+export class HeartbeatDisabledError extends HeartbeatError {
+  constructor() {
+    super(
+      'E_DISABLED',
+      'An exclusive task cannot be run where the heartbeat is disabled (option "enabled"): nobody would know of its lease',
+    );
+  }
+}
+
+/** The life of one server: start, beat, drain, clear. */
+export class Server {
+  readonly identity: ServerIdentity;
+  readonly registry: TaskRegistry;
+
+  readonly #loop: BeatLoop;
+  readonly #tracker: TaskTracker;
+  readonly #losses: LossJournal;
+  #status: ServerStatus = 'new';
+  #startedAt = 0;
+  #lastBeat: { readonly at: Date; readonly steady: number } | undefined;
+  #clockDifference: number | undefined;
+  #drain: Promise<void> | undefined;
+  #end: Promise<void> | undefined;
+  #cleared = false;
+
+  constructor(
+    private readonly settings: ServerSettings,
+    private readonly broker: Broker,
+    private readonly clock: Clock,
+    host: HostProcess,
+    private readonly log: Log,
+    private readonly listener: ServerListener,
+  ) {
+    this.identity = { host: settings.host, pid: host.pid, serverId: host.uuid() };
+    this.#losses = new LossJournal(log, clock);
+    this.registry = new TaskRegistry(clock, {
+      leaseLost: (run, reason) => {
+        this.#losses.enter(run, reason);
+        listener.leaseLost(run, reason);
+      },
+    });
+    const beat = new Beat(broker, this.registry, clock, log, settings, () => this.#describe());
+    const journal = new BeatJournal(log, clock);
+    this.#loop = new BeatLoop(
+      () => beat.run(),
+      (history) => {
+        if (history.ok) this.#lastBeat = { at: history.startedAt, steady: clock.steady() - history.duration };
+        this.#clockDifference = history.clockDifference;
+        listener.beaten(history, journal.enter(history));
+      },
+      clock,
+      () => host.random(),
+    );
+    this.#tracker = new TaskTracker(this.registry, broker, clock, log, settings, () => this.#loop.settled());
+  }
+
+  get status(): ServerStatus {
+    return this.#status;
+  }
+
+  /** When the last good beat began. */
+  get lastBeatAt(): Date | undefined {
+    return this.#lastBeat?.at;
+  }
+
+  /** Whether the store has what it should: the last good beat is younger than the ttl. */
+  get healthy(): boolean {
+    if (!this.settings.enabled) return true;
+    return this.#lastBeat !== undefined && this.clock.steady() - this.#lastBeat.steady < this.settings.ttl;
+  }
+
+  /** Milliseconds by which the store's clock is ahead of this machine's, for certain; undefined until it is known. */
+  get clockDifference(): number | undefined {
+    return this.#clockDifference;
+  }
+
+  /** Begins to beat, at once. */
+  start(): void {
+    this.#status = 'active';
+    this.#startedAt = this.clock.now();
+    void this.#loop.now();
+  }
+
+  tick(): void {
+    this.#loop.tick();
+  }
+
+  /** A beat that begins now, or right after the one that runs. Never rejects. */
+  async beat(): Promise<BeatHistory> {
+    if (this.#status !== 'new' && !this.#cleared) return this.#loop.now();
+    const why = this.#cleared ? 'was shut down' : 'has not started';
+    const error = new ServerClosedError(`This server ${why}: it does not beat`);
+    return {
+      ok: false,
+      startedAt: new Date(this.clock.now()),
+      duration: 0,
+      activeTasks: this.registry.size,
+      renewed: 0,
+      gone: 0,
+      clockDifference: undefined,
+      errors: [error],
+      failures: 1,
+      skippedTicks: 0,
+    };
+  }
+
+  /** Says that no new tasks are taken, or that they are again. Nothing happens in any other status. */
+  setTaking(taking: boolean): void {
+    if (this.#status !== (taking ? 'stopped' : 'active')) return;
+    this.#status = taking ? 'active' : 'stopped';
+    void this.#loop.now();
+  }
+
+  async track<T>(task: Task, work: (context: TaskContext) => T, options: TrackOptions = {}): Promise<Awaited<T>> {
+    if (this.#cleared) {
+      throw new ServerClosedError(
+        'This server was shut down: a task started now would be seen, and its lease kept, by nobody',
+      );
+    }
+    if (options.exclusive && !this.settings.enabled) throw new HeartbeatDisabledError();
+    return this.#tracker.track(task, work, options);
+  }
+
+  /** Says that the shutdown has begun, here and in the store. Beats and renewals go on. */
+  drain(): Promise<void> {
+    this.#drain ??= this.#beginDrain();
+    return this.#drain;
+  }
+
+  /**
+   * Waits for the running tasks, gives back what is still held when the drain time is over, and removes this server
+   * from the store. Every caller waits for the same end. Never rejects, and takes no longer than the drain time, the
+   * beat that runs and two more calls to the store.
+   */
+  shutDown(): Promise<void> {
+    this.#end ??= this.#shutDown();
+    return this.#end;
+  }
+
+  async #beginDrain(): Promise<void> {
+    if (this.#status === 'new') return;
+    this.#status = 'closed';
+    this.listener.draining(this.registry.size);
+    await this.#loop.now();
+  }
+
+  async #shutDown(): Promise<void> {
+    await this.drain();
+    if (this.#status === 'new') return;
+    await settledWithin(this.clock, this.settings.drainTimeout, this.registry.whenIdle());
+    await this.#loop.stop();
+    const left = [...this.registry.runs()];
+    for (const run of left) run.lease.revoke('shutdown');
+    this.#cleared = true;
+    await giveBack(left, this.broker, this.clock, this.settings.beatTimeout, this.log);
+    const error = await this.#clear();
+    this.registry.close();
+    this.#losses.flush();
+    this.listener.cleared(error);
+  }
+
+  async #clear(): Promise<Error | undefined> {
+    const limit = new Limit(this.clock, this.settings.beatTimeout);
+    try {
+      await abortable(this.broker.clear(this.identity, { signal: limit.signal }), limit.signal);
+      return undefined;
+    } catch (error) {
+      this.log.warn(
+        `This server could not be removed from the store (${messageOf(error)}). ` +
+          `Readers see it for up to ${String(this.settings.ttl)} ms more, then it runs out by itself.`,
+      );
+      return error as Error;
+    } finally {
+      limit.clear();
+    }
+  }
+
+  #describe(): ServerInfo {
+    const { concurrency, queues, strictPriority } = this.settings;
+    return { ...this.identity, concurrency, queues, strictPriority, status: this.#status, startedAt: this.#startedAt };
+  }
+}

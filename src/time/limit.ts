@@ -1,0 +1,55 @@
+import { HeartbeatError } from '../errors.js';
+import type { Clock } from './clock.js';
+
+/** Something took longer than it may. Code `E_TIMEOUT`. */
+export class TimeLimitError extends HeartbeatError {
+  constructor(ms: number) {
+    super('E_TIMEOUT', `no answer within ${String(ms)} ms`);
+  }
+}
+
+/** A time limit for everything that is given its signal. */
+export class Limit {
+  readonly #controller = new AbortController();
+  readonly #clear: () => void;
+
+  constructor(clock: Clock, ms: number) {
+    const timer = clock.setTimeout(() => {
+      this.#controller.abort(new TimeLimitError(ms));
+    }, ms);
+    this.#clear = () => {
+      clock.clear(timer);
+    };
+  }
+
+  /** Aborts with a {@link TimeLimitError} when the time is over. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Lifts the limit. */
+  clear(): void {
+    this.#clear();
+  }
+}
+
+/** Settles as `promise` does, or rejects with the signal's reason when that aborts first. */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => {
+      reject(signal.reason as Error);
+    };
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', abort);
+    });
+  });
+}
+
+/** Resolves when `promise` has settled, however, and at the latest when the time is over. Never rejects. */
+export async function settledWithin(clock: Clock, ms: number, promise: Promise<unknown>): Promise<void> {
+  const limit = new Limit(clock, ms);
+  await abortable(promise, limit.signal).catch(() => undefined);
+  limit.clear();
+}
