@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { HeartbeatError } from '../errors.js';
 import type { Clock } from './clock.js';
 
@@ -14,6 +15,8 @@ export class Limit {
   readonly #clear: () => void;
 
   constructor(clock: Clock, ms: number) {
+    // One beat may wait for any number of replies under one limit: that is no leak, and not worth a warning.
+    setMaxListeners(0, this.#controller.signal);
     const timer = clock.setTimeout(() => {
       this.#controller.abort(new TimeLimitError(ms));
     }, ms);

@@ -10,6 +10,7 @@ export type RedisCommand = readonly [name: string, ...args: Argument[]];
  */
 export class RedisLink {
   #client: OwnClient | undefined;
+  #becomingReady: Promise<void> | undefined;
   #lastError: Error | undefined;
   #closed = false;
 
@@ -29,11 +30,10 @@ export class RedisLink {
     if (this.#closed) throw new Error('the broker is closed');
     const client = (this.#client ??= this.#open());
     if (client.status === 'ready') return;
-    if (client.status === 'wait' || client.status === 'end' || client.status === 'close') {
-      // Its failure is told by the events below.
-      client.connect().catch(() => undefined);
-    }
-    await abortable(this.#nextReady(client), signal).catch((error: unknown) => {
+    this.#becomingReady ??= this.#nextReady(client).finally(() => {
+      this.#becomingReady = undefined;
+    });
+    await abortable(this.#becomingReady, signal).catch((error: unknown) => {
       throw this.#lastError ?? error;
     });
     signal.throwIfAborted();
@@ -50,7 +50,9 @@ export class RedisLink {
     signal.throwIfAborted();
     const transaction = this.#opened.multi();
     for (const [name, ...args] of commands) transaction.call(name, ...args);
-    const replies = await this.#answer(signal, transaction.exec());
+    const replies = await this.#answer(signal, transaction.exec()).catch((error: unknown) => {
+      throw refusalBehind(error);
+    });
     if (!replies) throw new Error('the transaction was not executed');
     return replies.map(([error, reply]) => {
       if (error) throw error;
@@ -96,6 +98,10 @@ export class RedisLink {
       };
       client.on('ready', onReady);
       client.on('close', onClose);
+      if (['wait', 'end', 'close'].includes(client.status)) {
+        // Its failure is told by the events.
+        client.connect().catch(() => undefined);
+      }
     });
   }
 
@@ -123,4 +129,10 @@ export class RedisLink {
       stream.destroy();
     }
   }
+}
+
+/** Redis says only that it discards a transaction; why, it has said to the commands that it refused. */
+function refusalBehind(error: unknown): unknown {
+  const { previousErrors } = error as { readonly previousErrors?: readonly unknown[] };
+  return previousErrors?.[0] ?? error;
 }
