@@ -79,8 +79,8 @@ const CORE: Provider[] = [
   {
     provide: RedisBroker,
     inject: [HEARTBEAT_OPTIONS, HEARTBEAT_CLOCK],
-    useFactory: ({ broker, connection, beatTimeout }: ResolvedHeartbeatOptions, clock: Clock): Broker =>
-      broker ?? new RedisBroker({ connection, timeout: beatTimeout, clock, log: new Logger('Heartbeat') }),
+    useFactory: ({ broker, connection, beatTimeout, pruneAfter }: ResolvedHeartbeatOptions, clock: Clock): Broker =>
+      broker ?? new RedisBroker({ connection, timeout: beatTimeout, pruneAfter, clock, log: new Logger('Heartbeat') }),
   },
   HeartbeatService,
 ];

@@ -31,6 +31,8 @@ export interface HeartbeatOptions {
   readonly drainTimeout?: number | undefined;
   /** Milliseconds that a beat, or any other call to the store, may take. */
   readonly beatTimeout?: number | undefined;
+  /** Milliseconds after which what dead servers have left behind in Redis is removed; 0 for never. */
+  readonly pruneAfter?: number | undefined;
 }
 
 /** {@link HeartbeatOptions} with all defaults filled in. */
@@ -47,6 +49,7 @@ export interface ResolvedHeartbeatOptions {
   readonly leaseDuration: number;
   readonly drainTimeout: number;
   readonly beatTimeout: number;
+  readonly pruneAfter: number;
 }
 
 /** An option that cannot work. Code `E_OPTION`. */
@@ -176,6 +179,13 @@ export const OPTION_TABLE: Table = {
     defaultText: '40 % of the `interval`, but no more than `2000`',
     default: ({ interval }) => Math.min(Math.floor(0.4 * interval), 2000),
     doc: 'Milliseconds that a beat, or any other call to the store, may take.',
+  },
+  pruneAfter: {
+    schema: v.union([v.literal(0), wholeNumber(1000)]),
+    rule: 'a whole number of milliseconds, at least 1000, or 0',
+    defaultText: '`3600000`',
+    default: () => 3_600_000,
+    doc: 'Milliseconds after which index entries of dead servers, and leases of their exclusive tasks, are removed by whoever beats; `0` for never.',
   },
 };
 

@@ -101,6 +101,11 @@ export class HeartbeatService implements OnModuleInit, OnApplicationBootstrap, O
     }));
   }
 
+  /** How many of the active tasks go on although their lease is gone: handlers that do not heed their signal. */
+  get overdueTasks(): number {
+    return this.#server.overdueTasks;
+  }
+
   /** When the last beat began that did all it should; undefined before the first. */
   get lastBeatAt(): Date | undefined {
     return this.#server.lastBeatAt;

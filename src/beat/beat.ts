@@ -23,6 +23,8 @@ export interface BeatReport {
   readonly duration: number;
   /** Tasks that were active when the beat began. */
   readonly activeTasks: number;
+  /** Of these, tasks whose work goes on although their lease is gone. */
+  readonly overdueTasks: number;
   /** Leases that the store has renewed. */
   readonly renewed: number;
   /** Leases that the store no longer held. */
@@ -58,13 +60,13 @@ export class Beat {
     const begun = clock.steady();
     const activeTasks = this.registry.size;
     const limit = new Limit(clock, timing.beatTimeout);
+    const leases = this.#leasesByQueue(begun);
+    const overdueTasks = this.registry.overdueAt(begun);
     const outcome: Outcome = { renewed: 0, gone: 0, clockDifference: undefined, errors: [] };
 
     // Renewals are sent before the state, and a large state cannot delay them. One that hangs, on one node of many,
     // does not keep the state back for good: it gets the second half of the time.
-    const renewals = Promise.all(
-      this.#leasesByQueue(begun).map(([queue, runs]) => this.#renew(queue, runs, limit, outcome)),
-    );
+    const renewals = Promise.all(leases.map(([queue, runs]) => this.#renew(queue, runs, limit, outcome)));
     const headStart = new Limit(clock, timing.beatTimeout / 2);
     await abortable(renewals, headStart.signal).catch(() => undefined);
     headStart.clear();
@@ -78,6 +80,7 @@ export class Beat {
       startedAt,
       duration: clock.steady() - begun,
       activeTasks,
+      overdueTasks,
     };
   }
 

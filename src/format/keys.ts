@@ -16,6 +16,11 @@ export function leaseKey(queue: string): string {
   return `asynq:{${queue}}:lease`;
 }
 
+/** What the keys of a queue's tasks begin with; the task's id follows. */
+export function taskKeyPrefix(queue: string): string {
+  return `asynq:{${queue}}:t:`;
+}
+
 function hashTag({ host, pid, serverId }: ServerIdentity): string {
   return `${host.toWellFormed()}:${String(pid)}:${serverId}`;
 }

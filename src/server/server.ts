@@ -109,6 +109,10 @@ export class Server {
     return this.#clockDifference;
   }
 
+  get overdueTasks(): number {
+    return this.registry.overdueAt(this.clock.steady());
+  }
+
   /** Begins to beat, at once. */
   start(): void {
     this.#status = 'active';
@@ -130,6 +134,7 @@ export class Server {
       startedAt: new Date(this.clock.now()),
       duration: 0,
       activeTasks: this.registry.size,
+      overdueTasks: this.overdueTasks,
       renewed: 0,
       gone: 0,
       clockDifference: undefined,

@@ -27,6 +27,13 @@ export class TaskRegistry {
     return this.#size;
   }
 
+  /** Number of active runs whose work goes on although they have lost their lease. */
+  overdueAt(steadyMs: number): number {
+    let count = 0;
+    for (const run of this.runs()) if (!run.lease.isValidAt(steadyMs)) count += 1;
+    return count;
+  }
+
   /** A worker has taken up a task. A start told twice, with the same lease, is one run. */
   start({ task, startedAt, deadline, lease }: TaskStart): Run {
     const id = task.id.toWellFormed();

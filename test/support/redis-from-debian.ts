@@ -63,12 +63,24 @@ async function download(workplace: string): Promise<string[]> {
   await writeFile(config, aptConfig(workplace));
 
   // Not the system's lists: they may be missing or too old, and only root can renew them. One broken third-party
-  // source makes this fail although the others were read, so the next step is the judge.
-  await run('apt-get', ['-c', config, '-qq', 'update'], { timeoutMs: 5 * MINUTES }).catch(() => undefined);
+  // source makes this fail although the others were read: then it matters only when the next step fails as well.
+  const updated = run('apt-get', ['-c', config, '-qq', 'update'], { timeoutMs: 5 * MINUTES });
+  await updated.catch(() => undefined);
   // --reinstall: the system may have it where this PATH does not reach.
   const install = ['-qq', '-y', '--download-only', '--no-install-recommends', '--reinstall', 'install'];
-  await run('apt-get', ['-c', config, ...install, 'redis-server', 'redis-tools'], { timeoutMs: 5 * MINUTES });
-  return (await readdir(archives)).filter((file) => file.endsWith('.deb')).map((file) => join(archives, file));
+  const installed = run('apt-get', ['-c', config, ...install, 'redis-server', 'redis-tools'], {
+    timeoutMs: 5 * MINUTES,
+  });
+  await installed.catch(() => undefined);
+  const packages = (await readdir(archives)).filter((file) => file.endsWith('.deb'));
+  if (packages.length > 0) {
+    await installed;
+    return packages.map((file) => join(archives, file));
+  }
+  // The first of them that failed says why.
+  await updated;
+  await installed;
+  throw new Error('the distribution has no packages of it');
 }
 
 async function unpack(packages: string[], root: string): Promise<void> {
@@ -86,10 +98,16 @@ function aptConfig(workplace: string): string {
     'Debug::NoLocking "true";',
     // Root, too, downloads as itself: apt's own user may have no right to this folder.
     'APT::Sandbox::User "root";',
-    // Hooks and extra indexes of the system, which have no business here.
+    // Hooks of the system, which have no business here.
     ...['APT::Update::Pre-Invoke', 'APT::Update::Post-Invoke', 'APT::Update::Post-Invoke-Success'].map(clear),
-    ...['DPkg::Pre-Invoke', 'DPkg::Post-Invoke', 'DPkg::Pre-Install-Pkgs', 'Acquire::IndexTargets'].map(clear),
+    ...['DPkg::Pre-Invoke', 'DPkg::Post-Invoke', 'DPkg::Pre-Install-Pkgs'].map(clear),
+    // Descriptions and catalogues for app stores are larger than the rest together.
+    'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";',
+    'Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";',
+    'Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";',
     'Acquire::Languages "none";',
+    // Otherwise an update without a network counts as a success.
+    'APT::Update::Error-Mode "any";',
     '',
   ].join('\n');
 }

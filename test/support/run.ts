@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { basename } from 'node:path';
 import { promisify } from 'node:util';
 
 export interface RunOptions {
@@ -21,7 +22,7 @@ export async function run(command: string, args: string[], options: RunOptions =
     });
     return stdout;
   } catch (error) {
-    throw new Error(`${command} ${args[0] ?? ''} failed: ${reasonOf(error, timeoutMs)}`, { cause: error });
+    throw new Error(`${basename(command)} failed: ${reasonOf(error, timeoutMs)}`, { cause: error });
   }
 }
 

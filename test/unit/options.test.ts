@@ -36,6 +36,7 @@ describe('options', () => {
       leaseDuration: 30_000,
       drainTimeout: 20_000,
       beatTimeout: 2000,
+      pruneAfter: 3_600_000,
     });
   });
 
@@ -44,6 +45,7 @@ describe('options', () => {
       ttl: 40_000,
       leaseDuration: 60_000,
       beatTimeout: 2000,
+      pruneAfter: 3_600_000,
     });
     expect(resolveOptions({ interval: 500 }, host)).toMatchObject({
       ttl: 2000,
@@ -77,6 +79,8 @@ describe('options', () => {
     ['drainTimeout', -1],
     ['beatTimeout', 5000],
     ['beatTimeout', 99],
+    ['pruneAfter', 999],
+    ['pruneAfter', -1],
     ['concurrency', 0],
     ['concurrency', 2.5],
     ['concurrency', 2_147_483_648],

@@ -78,6 +78,11 @@ export function nodesOf(client: OwnClient): Redis[] {
   return isCluster(client) ? client.nodes('all') : [client];
 }
 
+/** The connections through which is written. */
+export function primariesOf(client: OwnClient): Redis[] {
+  return isCluster(client) ? client.nodes('master') : [client];
+}
+
 export function isCluster(client: OwnClient): client is Cluster {
   return 'isCluster' in client && client.isCluster;
 }

@@ -1,5 +1,5 @@
 import { abortable } from '../../time/limit.js';
-import { isCluster, nodesOf, openClient, type OwnClient, type RedisConnection } from './connection.js';
+import { isCluster, nodesOf, openClient, primariesOf, type OwnClient, type RedisConnection } from './connection.js';
 
 export type Argument = string | number | Buffer;
 export type RedisCommand = readonly [name: string, ...args: Argument[]];
@@ -43,6 +43,12 @@ export class RedisLink {
   async send(signal: AbortSignal, [name, ...args]: RedisCommand): Promise<unknown> {
     signal.throwIfAborted();
     return this.#answer(signal, this.#opened.call(name, ...args));
+  }
+
+  /** Sends one command to each primary, whatever its keys. */
+  async sendToEach(signal: AbortSignal, [name, ...args]: RedisCommand): Promise<unknown[]> {
+    signal.throwIfAborted();
+    return this.#answer(signal, Promise.all(primariesOf(this.#opened).map((node) => node.call(name, ...args))));
   }
 
   /** Sends commands, over keys of one slot, as one transaction; resolves with their replies. */

@@ -6,8 +6,10 @@ import { BrokerError, ServerClosedError } from '../broker.errors.js';
 import type { Broker, CallOptions, Grant, ReleaseMode, Renewal, ServerState, StoreMoment } from '../broker.js';
 import type { ServerIdentity } from '../../format/records.js';
 import type { RedisConnection } from './connection.js';
+import { EvictionPolicy } from './eviction-policy.js';
 import { LeaseStore } from './lease-store.js';
 import { RedisLink } from './link.js';
+import { Pruning } from './pruning.js';
 import { ServerRecord } from './server-record.js';
 import { StoreClock } from './store-clock.js';
 
@@ -15,6 +17,8 @@ export interface RedisBrokerOptions {
   readonly connection: RedisConnection;
   /** Milliseconds after which a call has failed that was given no signal; 2,000 when left out. */
   readonly timeout?: number | undefined;
+  /** Milliseconds after which what dead servers have left behind is removed; an hour when left out, 0 for never. */
+  readonly pruneAfter?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly log?: Log | undefined;
 }
@@ -27,22 +31,30 @@ export class RedisBroker implements Broker {
   readonly #link: RedisLink;
   readonly #storeClock: StoreClock;
   readonly #leases: LeaseStore;
+  readonly #pruning: Pruning;
+  readonly #policy: EvictionPolicy;
   readonly #records = new Map<string, ServerRecord>();
   readonly #clock: Clock;
   readonly #timeout: number;
 
-  constructor({ connection, timeout = 2000, clock = systemClock, log = silentLog }: RedisBrokerOptions) {
+  constructor(options: RedisBrokerOptions) {
+    const { connection, timeout = 2000, pruneAfter = 3_600_000, clock = systemClock, log = silentLog } = options;
     this.#clock = clock;
     this.#timeout = timeout;
     this.#link = new RedisLink(connection, timeout);
     this.#storeClock = new StoreClock(this.#link, clock, log);
+    this.#pruning = new Pruning(this.#link, clock, log, pruneAfter);
+    this.#policy = new EvictionPolicy(this.#link, log);
     this.#leases = new LeaseStore(this.#link, this.#storeClock, clock);
   }
 
   writeState(state: ServerState, options: CallOptions = {}): Promise<StoreMoment> {
-    return this.#call('Writing the server record', options, (signal) =>
-      this.#recordOf(state.server).write(state, signal),
-    );
+    return this.#call('Writing the server record', options, async (signal) => {
+      const written = await this.#recordOf(state.server).write(state, signal);
+      await this.#policy.check(signal);
+      await this.#pruning.now(written.storeNow, Object.keys(state.server.queues), signal);
+      return written;
+    });
   }
 
   renew(queue: string, ids: readonly string[], duration: number, options: CallOptions = {}): Promise<Renewal> {
@@ -52,6 +64,7 @@ export class RedisBroker implements Broker {
   }
 
   acquire(queue: string, id: string, duration: number, options: CallOptions = {}): Promise<Grant | undefined> {
+    this.#pruning.include(queue);
     return this.#call(`Acquiring the lease of ${describe(queue, id)}`, options, (signal) =>
       this.#leases.acquire(queue, id, duration, signal),
     );

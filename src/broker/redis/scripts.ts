@@ -41,3 +41,22 @@ elseif tonumber(held) > tonumber(ARGV[3]) then
 end
 return 1
 `;
+
+/**
+ * Removes leases that ran out long ago and belong to no task: those of exclusive work whose server died. Leases of tasks
+ * stay, for whoever recovers these.
+ *
+ * KEYS[1] the queue's lease set
+ * ARGV[1] leases with a score before this one are old
+ * ARGV[2] what the keys of the queue's tasks begin with; they lie in the same slot
+ * ARGV[3] how many to look at
+ *
+ * Returns how many were removed.
+ */
+export const PRUNE_LEASES = `
+local removed = 0
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[1], 'LIMIT', 0, ARGV[3])) do
+  if redis.call('EXISTS', ARGV[2] .. id) == 0 then removed = removed + redis.call('ZREM', KEYS[1], id) end
+end
+return removed
+`;
