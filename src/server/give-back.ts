@@ -1,6 +1,5 @@
 import type { Broker } from '../broker/broker.js';
 import { messageOf } from '../errors.js';
-import { listOf } from '../list-of.js';
 import type { Log } from '../log.js';
 import type { Run } from '../task/run.js';
 import type { Clock } from '../time/clock.js';
@@ -10,8 +9,8 @@ import { abortable, Limit } from '../time/limit.js';
 const UNCERTAINTY_MS = 1000;
 
 /**
- * Lets the leases of runs that were left behind run out now, so that others need not wait for them. Never rejects, and
- * takes no longer than `timeout` milliseconds.
+ * Gives back the leases of runs that were left behind, so that others need not wait for them: claimed tasks run out now,
+ * exclusive ones are free. Never rejects, and takes no longer than `timeout` milliseconds.
  */
 export async function giveBack(
   runs: readonly Run[],
@@ -20,18 +19,18 @@ export async function giveBack(
   timeout: number,
   log: Log,
 ): Promise<void> {
-  const leased = runs.filter((run) => run.leased && run.lease.reason === 'shutdown');
-  if (leased.length === 0) return;
   const limit = new Limit(clock, timeout);
-  const released = leased.map(({ queue, id, expiresAt, lease }) =>
-    broker.release(queue, id, expiresAt ?? Number(lease.deadline) + UNCERTAINTY_MS, 'expire', { signal: limit.signal }),
-  );
-  const results = await Promise.allSettled(released.map((release) => abortable(release, limit.signal)));
+  const { signal } = limit;
+  const given = runs.flatMap(({ queue, id, leased, expiresAt, lease }) => {
+    if (!leased || lease.reason !== 'shutdown') return [];
+    const ours = expiresAt ?? Number(lease.deadline) + UNCERTAINTY_MS;
+    return [abortable(broker.release(queue, id, ours, leased, { signal }), signal)];
+  });
+  const failures = (await Promise.allSettled(given)).filter((result) => result.status === 'rejected');
   limit.clear();
-  const failed = results.find((result) => result.status === 'rejected');
-  if (!failed) return;
+  if (failures.length === 0) return;
   log.warn(
-    `Leases of unfinished tasks could not be given back (${messageOf(failed.reason)}); they run out by themselves: ` +
-      listOf(leased.map(({ id }) => id)),
+    `${String(failures.length)} leases of unfinished tasks could not be given back ` +
+      `(${messageOf(failures[0]?.reason)}); they run out by themselves.`,
   );
 }

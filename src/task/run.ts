@@ -1,3 +1,4 @@
+import type { ReleaseMode } from '../broker/broker.js';
 import type { Lease, LeaseHolder } from '../lease/lease.js';
 import type { LeaseLossReason } from '../lease/lease-lost.error.js';
 import type { WorkerInfo } from '../format/records.js';
@@ -19,8 +20,8 @@ export class Run implements LeaseHolder, WorkerInfo {
   /** Epoch milliseconds. */
   readonly deadline: number | undefined;
   readonly lease: Lease;
-  /** Whether the lease stands in the store, and so is to be renewed there. */
-  readonly leased: boolean;
+  /** How the lease is to be given back, if it stands in the store, and so is to be renewed there; else undefined. */
+  readonly leased: ReleaseMode | undefined;
   /** When the store last said that the lease runs out, in its own epoch milliseconds. */
   expiresAt: number | undefined;
   /** The run of the same task that was active before this one, if it still is. */

@@ -1,3 +1,4 @@
+import type { ReleaseMode } from '../broker/broker.js';
 import { steadyTimeOf, type Clock } from '../time/clock.js';
 import { DeadlineWatch } from '../lease/deadline-watch.js';
 import { Lease } from '../lease/lease.js';
@@ -34,8 +35,12 @@ export class TaskRegistry {
     return count;
   }
 
-  /** A worker has taken up a task. A start told twice, with the same lease, is one run. */
-  start({ task, startedAt, deadline, lease }: TaskStart): Run {
+  /**
+   * A worker has taken up a task. A start told twice, with the same lease, is one run.
+   *
+   * @param mode how the lease is to be given back; by default as that of a task that was claimed from a queue.
+   */
+  start({ task, startedAt, deadline, lease }: TaskStart, mode: ReleaseMode = 'expire'): Run {
     const id = task.id.toWellFormed();
     const queue = task.queue.toWellFormed();
     const runs = this.#runsOf(queue);
@@ -52,7 +57,7 @@ export class TaskRegistry {
         startedAt: startedAt === undefined ? this.clock.now() : Number(startedAt),
         deadline: deadline === undefined ? undefined : Number(deadline),
         lease: lease ?? new Lease(Infinity, this.clock),
-        leased: lease !== undefined,
+        leased: lease && mode,
       },
       this.observer,
     );

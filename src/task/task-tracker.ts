@@ -91,7 +91,7 @@ export class TaskTracker {
       if (!grant) throw new LeaseHeldError(task);
       const lease = new Lease(Infinity, clock);
       lease.extend(askedAt + Math.min(grant.expiresAt - grant.storeNow, leaseDuration));
-      const run = this.registry.start({ task, deadline, lease });
+      const run = this.registry.start({ task, deadline, lease }, 'remove');
       run.expiresAt = grant.expiresAt;
       return run;
     } finally {
@@ -101,6 +101,8 @@ export class TaskTracker {
 
   /** A renewal that is under way would move the lease's score after we had named it: it is waited for. */
   async #release(run: Run): Promise<void> {
+    // A server that shut down has given it back already, and has no store any more.
+    if (run.lease.reason === 'shutdown') return;
     await this.renewalsSettled();
     const limit = new Limit(this.clock, this.timing.beatTimeout);
     try {
