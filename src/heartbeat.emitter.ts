@@ -78,8 +78,9 @@ export class HeartbeatEmitter {
     });
   };
 
-  readonly #onAny = (path: string | string[], event: unknown): void => {
-    const name = typeof path === 'string' ? path : path.join('.');
+  readonly #onAny = (path: unknown, event: unknown): void => {
+    // Names may be symbols, and lists of both.
+    const name = Array.isArray(path) ? path.map(String).join('.') : path;
     if (name === WORKER_STARTING) this.#onStarting(event);
     if (name === WORKER_FINISHED) this.#onFinished(event);
   };

@@ -26,7 +26,7 @@ import { Lease } from './lease/lease.js';
 import { Server } from './server/server.js';
 import type { TaskContext, TrackOptions } from './task/task-tracker.js';
 import type { Task, TaskRef } from './task/task.js';
-import type { Clock } from './time/clock.js';
+import type { Clock, ClockTimer } from './time/clock.js';
 
 /** A task in work on this server. */
 export interface ActiveTask extends TaskRef {
@@ -50,6 +50,7 @@ export class HeartbeatService implements OnModuleInit, OnApplicationBootstrap, O
   readonly #server: Server;
   readonly #interval: HeartbeatInterval;
   #emitter: HeartbeatEmitter | undefined;
+  #hint: ClockTimer | undefined;
   #finished: Promise<void> | undefined;
 
   constructor(
@@ -200,15 +201,15 @@ export class HeartbeatService implements OnModuleInit, OnApplicationBootstrap, O
     this.#interval.start(registry, this.serverId);
     this.#server.start();
     // An app may ask for its shutdown hooks after it has been initialised.
-    this.clock.setTimeout(() => {
-      if (this.status !== 'closed' && !this.host.handles('SIGTERM'))
-        this.#logger.warn(missingShutdownHooks(this.options));
+    this.#hint = this.clock.setTimeout(() => {
+      if (!this.host.handles('SIGTERM')) this.#logger.warn(missingShutdownHooks(this.options));
     }, this.options.interval);
   }
 
   /** @internal The app shuts down: say so, and go on beating on our own until the last task has finished. */
   async onModuleDestroy(): Promise<void> {
     this.#emitter?.outliveRemoval();
+    if (this.#hint) this.clock.clear(this.#hint);
     if (!this.options.enabled) return;
     this.#interval.leaveRegistry();
     await this.#server.drain();

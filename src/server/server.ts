@@ -14,8 +14,13 @@ import { TaskRegistry } from '../task/task-registry.js';
 import { TaskTracker, type TaskContext, type TrackOptions } from '../task/task-tracker.js';
 import type { Task } from '../task/task.js';
 import type { Clock } from '../time/clock.js';
-import { abortable, Limit, settledWithin } from '../time/limit.js';
+import { abortable, Limit, pause, settledWithin } from '../time/limit.js';
 import { giveBack } from './give-back.js';
+
+/** How long the end of a beat is waited for before the clear. */
+const LAST_BEAT_MS = 250;
+/** After what time a clear that failed is tried again, once. */
+const CLEAR_AGAIN_MS = 100;
 
 /** What a server is told of itself; times in milliseconds. */
 export interface ServerSettings
@@ -152,11 +157,6 @@ export class Server {
   }
 
   async track<T>(task: Task, work: (context: TaskContext) => T, options: TrackOptions = {}): Promise<Awaited<T>> {
-    if (this.#cleared) {
-      throw new ServerClosedError(
-        'This server was shut down: a task started now would be seen, and its lease kept, by nobody',
-      );
-    }
     if (options.exclusive && !this.settings.enabled) throw new HeartbeatDisabledError();
     return this.#tracker.track(task, work, options);
   }
@@ -188,10 +188,12 @@ export class Server {
     await this.drain();
     if (this.#status === 'new') return;
     await settledWithin(this.clock, this.settings.drainTimeout, this.registry.whenIdle());
-    await this.#loop.stop();
+    this.#cleared = true;
+    this.#tracker.close();
+    // A beat that hangs is not waited for: what is sent now comes after what it has sent.
+    await settledWithin(this.clock, LAST_BEAT_MS, this.#loop.stop());
     const left = [...this.registry.runs()];
     for (const run of left) run.lease.revoke('shutdown');
-    this.#cleared = true;
     await giveBack(left, this.broker, this.clock, this.settings.beatTimeout, this.log);
     const error = await this.#clear();
     this.registry.close();
@@ -201,8 +203,14 @@ export class Server {
 
   async #clear(): Promise<Error | undefined> {
     const limit = new Limit(this.clock, this.settings.beatTimeout);
+    const clear = (): Promise<void> =>
+      abortable(this.broker.clear(this.identity, { signal: limit.signal }), limit.signal);
     try {
-      await abortable(this.broker.clear(this.identity, { signal: limit.signal }), limit.signal);
+      // A hanging beat may take its connection with it, and a clear with that: there is time to try anew.
+      await clear().catch(async () => {
+        await abortable(pause(this.clock, CLEAR_AGAIN_MS), limit.signal);
+        await clear();
+      });
       return undefined;
     } catch (error) {
       this.log.warn(

@@ -1,4 +1,5 @@
 import { messageOf } from '../errors.js';
+import { ServerClosedError } from '../broker/broker.errors.js';
 import type { Broker } from '../broker/broker.js';
 import { LeaseLostError } from '../lease/lease-lost.error.js';
 import { Lease } from '../lease/lease.js';
@@ -29,8 +30,12 @@ export interface TaskContext {
   readonly lease: Lease;
 }
 
+const CLOSED = 'This server was shut down: a task started now would be seen, and its lease kept, by nobody';
+
 /** Runs functions as tracked tasks. */
 export class TaskTracker {
+  #closed = false;
+
   constructor(
     private readonly registry: TaskRegistry,
     private readonly broker: Broker,
@@ -41,7 +46,13 @@ export class TaskTracker {
     private readonly renewalsSettled: () => Promise<void>,
   ) {}
 
+  /** No work is begun any more: a task started now would be seen, and its lease kept, by nobody. */
+  close(): void {
+    this.#closed = true;
+  }
+
   async track<T>(task: Task, work: (context: TaskContext) => T, options: TrackOptions = {}): Promise<Awaited<T>> {
+    if (this.#closed) throw new ServerClosedError(CLOSED);
     const { exclusive = false, deadline, lease } = options;
     const start = { task, deadline, lease };
     checkTaskStart(start);
@@ -93,7 +104,10 @@ export class TaskTracker {
       lease.extend(askedAt + Math.min(grant.expiresAt - grant.storeNow, leaseDuration));
       const run = this.registry.start({ task, deadline, lease }, 'remove');
       run.expiresAt = grant.expiresAt;
-      return run;
+      if (!this.#closed) return run;
+      this.registry.end(run);
+      await this.#release(run);
+      throw new ServerClosedError(CLOSED);
     } finally {
       limit.clear();
     }

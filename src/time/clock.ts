@@ -45,7 +45,7 @@ class SystemClock implements Clock {
   }
 
   setTimeout(callback: () => void, ms: number): ClockTimer {
-    return setTimeout(callback, ms).unref();
+    return setTimeout(callback, ms);
   }
 
   setInterval(callback: () => void, ms: number): ClockTimer {
@@ -58,7 +58,7 @@ class SystemClock implements Clock {
   }
 }
 
-/** The default clock. Its timers never keep a process alive. */
+/** The default clock. Its intervals do not keep a process alive. */
 export const systemClock: Clock = new SystemClock();
 
 /** Turns a wall-clock moment into the steady time at which it comes, judged by the wall clock as it stands now. */

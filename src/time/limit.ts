@@ -56,3 +56,8 @@ export async function settledWithin(clock: Clock, ms: number, promise: Promise<u
   await abortable(promise, limit.signal).catch(() => undefined);
   limit.clear();
 }
+
+/** Resolves when the time is over. */
+export function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => clock.setTimeout(resolve, ms));
+}
