@@ -22,7 +22,7 @@ import { findingsOf, missingShutdownHooks, startLine } from './heartbeat.message
 import type { ResolvedHeartbeatOptions } from './heartbeat.options.js';
 import { HEARTBEAT_CLOCK, HEARTBEAT_HOST_PROCESS, HEARTBEAT_OPTIONS } from './heartbeat.tokens.js';
 import type { HostProcess } from './host-process.js';
-import { Lease } from './lease/lease.js';
+import type { Lease } from './lease/lease.js';
 import { Server } from './server/server.js';
 import type { TaskContext, TrackOptions } from './task/task-tracker.js';
 import type { Task, TaskRef } from './task/task.js';
@@ -148,10 +148,10 @@ export class HeartbeatService implements OnModuleInit, OnApplicationBootstrap, O
   /**
    * The lease of a task that was claimed from its queue, to be handed to {@link track} or to a starting event.
    *
-   * @param deadline when the lease runs out if it is not renewed: a `Date` or epoch milliseconds.
+   * @param deadline when the store has it run out: a `Date` or epoch milliseconds, by the store's clock.
    */
   leaseUntil(deadline: Date | number): Lease {
-    return new Lease(deadline, this.clock);
+    return this.#server.leaseUntil(deadline);
   }
 
   /** Says that no new tasks are taken: status `stopped`. What runs goes on. */

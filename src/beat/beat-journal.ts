@@ -24,10 +24,8 @@ export class BeatJournal {
 
   #enterFailed({ errors, failures }: BeatHistory): void {
     this.#failures = failures;
-    if (this.#failingSince !== undefined) {
-      this.log.debug(`Beat failed, ${String(failures)} in a row`);
-      return;
-    }
+    // Counted only: Nest prints lines of every level unless told otherwise.
+    if (this.#failingSince !== undefined) return;
     this.#failingSince = this.clock.steady();
     const what = [...new Set(errors.map(messageOf))].slice(0, 3).join('; ');
     this.log.warn(

@@ -44,6 +44,8 @@ interface Outcome {
 
 /** One beat: renew the leases that are still valid, then write who we are and what we do. */
 export class Beat {
+  #storeOffset: number | undefined;
+
   constructor(
     private readonly broker: Broker,
     private readonly registry: TaskRegistry,
@@ -52,6 +54,14 @@ export class Beat {
     private readonly timing: BeatTiming,
     private readonly describe: () => ServerInfo,
   ) {}
+
+  /**
+   * What is to be added to steady time for the store's time, in milliseconds, and never too little; undefined until a
+   * beat has succeeded. Unlike the difference between the wall clocks, it does not change when one of ours is stepped.
+   */
+  get storeOffset(): number | undefined {
+    return this.#storeOffset;
+  }
 
   /** Never rejects, and is over when the beat's time is. */
   async run(): Promise<BeatReport> {
@@ -143,10 +153,12 @@ export class Beat {
 
   async #writeState({ signal }: Limit, outcome: Outcome): Promise<void> {
     const asked = this.clock.now();
+    const askedAt = this.clock.steady();
     const state = { server: this.describe(), workers: [...this.registry.runs()], ttl: this.timing.ttl };
     try {
       const { storeNow } = await abortable(this.broker.writeState(state, { signal }), signal);
       outcome.clockDifference = clockDifference(asked, storeNow, this.clock.now());
+      this.#storeOffset = storeNow - askedAt;
     } catch (error) {
       outcome.errors.push(error as Error);
     }

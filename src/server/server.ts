@@ -6,6 +6,7 @@ import type { Broker } from '../broker/broker.js';
 import type { ServerIdentity, ServerInfo, ServerStatus } from '../format/records.js';
 import { HeartbeatError, messageOf } from '../errors.js';
 import type { HostProcess } from '../host-process.js';
+import { Lease } from '../lease/lease.js';
 import type { LeaseLossReason } from '../lease/lease-lost.error.js';
 import type { Log } from '../log.js';
 import { LossJournal } from '../task/loss-journal.js';
@@ -52,6 +53,7 @@ export class Server {
   readonly identity: ServerIdentity;
   readonly registry: TaskRegistry;
 
+  readonly #beat: Beat;
   readonly #loop: BeatLoop;
   readonly #tracker: TaskTracker;
   readonly #losses: LossJournal;
@@ -79,10 +81,10 @@ export class Server {
         listener.leaseLost(run, reason);
       },
     });
-    const beat = new Beat(broker, this.registry, clock, log, settings, () => this.#describe());
+    this.#beat = new Beat(broker, this.registry, clock, log, settings, () => this.#describe());
     const journal = new BeatJournal(log, clock);
     this.#loop = new BeatLoop(
-      () => beat.run(),
+      () => this.#beat.run(),
       (history) => {
         if (history.ok) this.#lastBeat = { at: history.startedAt, steady: clock.steady() - history.duration };
         this.#clockDifference = history.clockDifference;
@@ -147,6 +149,18 @@ export class Server {
       failures: 1,
       skippedTicks: 0,
     };
+  }
+
+  /**
+   * The lease of a task that was claimed from its queue until a moment of the store's clock. A wrong clock here makes it
+   * neither longer nor shorter, once a beat has told how wrong it is.
+   */
+  leaseUntil(deadline: Date | number): Lease {
+    const offset = this.#beat.storeOffset;
+    if (offset === undefined) return new Lease(deadline, this.clock);
+    const lease = new Lease(Infinity, this.clock);
+    lease.extend(Number(deadline) - offset);
+    return lease;
   }
 
   /** Says that no new tasks are taken, or that they are again. Nothing happens in any other status. */

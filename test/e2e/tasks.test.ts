@@ -3,6 +3,7 @@ import {
   Lease,
   LeaseHeldError,
   LeaseLostError,
+  MemoryBroker,
   WORKER_FINISHED,
   WORKER_STARTING,
   type TaskContext,
@@ -78,6 +79,18 @@ describe('worker events', () => {
     await clock.advance(11_000);
     expect(broker.leases('q').get('a')).toBeLessThan(clock.now());
     expect(log.ours('warn')).toEqual([expect.stringContaining('1 running task(s) lost their lease (lost): "a"')]);
+  });
+
+  it('judge a claimed lease by the store’s clock, however wrong ours is', async () => {
+    const clock = new FakeClock();
+    const broker = new MemoryBroker(clock);
+    const store = new FakeClock(clock.now() + 3_600_000);
+    const { heartbeat } = await start({}, { broker: new MemoryBroker(store), clock });
+    const { expiresAt } = broker.claim('q', 'a', 30_000);
+    const lease = heartbeat.leaseUntil(expiresAt + 3_600_000);
+    expect(lease.deadline).toEqual(new Date(clock.now() + 30_000));
+    clock.step(-3_600_000);
+    expect(heartbeat.leaseUntil(expiresAt + 3_600_000).deadline).toEqual(new Date(clock.now() + 30_000));
   });
 
   it('end a run by its lease: the finish of an old run leaves the new one', async () => {

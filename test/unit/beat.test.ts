@@ -226,4 +226,15 @@ describe('Beat', () => {
     broker.onWrite = () => clock.step(-5000);
     expect(await beat.run()).toMatchObject({ clockDifference: 5000 });
   });
+
+  it('knows the store’s time from steady time, whatever happens to our wall clock', async () => {
+    const { clock, broker, beat } = beatOf();
+    expect(beat.storeOffset).toBeUndefined();
+    const storeNow = clock.now();
+    broker.onWrite = () => clock.step(3_600_000);
+    await beat.run();
+    clock.step(-7_200_000);
+    clock.block(1000);
+    expect(clock.steady() + Number(beat.storeOffset)).toBe(storeNow + 1000);
+  });
 });
