@@ -37,8 +37,8 @@ const SHARED = [HeartbeatService, RedisBroker, HEARTBEAT_CLOCK, HEARTBEAT_OPTION
 }));
 
 /**
- * Holds the providers. Nest runs the shutdown hooks of global modules last: so this server drains after the app's own
- * workers have been told to stop, wherever the app imports what.
+ * Holds the providers. Nest runs the shutdown hooks of global modules last, in the reverse order of their import: so this
+ * server drains after the app's own workers have been told to stop, unless these are global and imported before it.
  */
 @Module({})
 class HeartbeatCoreModule {}
