@@ -14,14 +14,24 @@ export interface WorkerReports {
 export class HeartbeatEmitter {
   readonly #emitters: readonly EventEmitter2[];
   readonly #malformed = new Set<string>();
+  #ready = false;
+  #outlives = false;
 
-  /** @param emitters all that the app has: workers are heard on each, and we speak on the first. */
+  /**
+   * @param emitters all that the app has: workers are heard on each, and we speak on the first.
+   * @param ready settles when the app's own listeners are in their places.
+   */
   constructor(
     emitters: readonly EventEmitter2[],
+    private readonly ready: Promise<unknown>,
     private readonly reports: WorkerReports,
     private readonly log: Log,
   ) {
-    this.#emitters = [...new Set(emitters)];
+    this.#emitters = emitters;
+    const spoken = (): void => {
+      this.#ready = true;
+    };
+    ready.then(spoken, spoken);
   }
 
   listen(): void {
@@ -36,6 +46,9 @@ export class HeartbeatEmitter {
    * us. Those for any event are not among them.
    */
   outliveRemoval(): void {
+    // Hooks may run twice, and once more after the end.
+    if (this.#outlives) return;
+    this.#outlives = true;
     this.#unlisten();
     for (const emitter of this.#emitters) emitter.onAny(this.#onAny);
   }
@@ -45,8 +58,16 @@ export class HeartbeatEmitter {
     for (const emitter of this.#emitters) emitter.offAny(this.#onAny);
   }
 
-  /** Tells the app. What its listeners throw, now or later, disturbs nobody. */
+  /** Tells the app, as soon as it can hear. What its listeners throw, now or later, disturbs nobody. */
   emit<Name extends keyof HeartbeatEventPayloads>(name: Name, payload: HeartbeatEventPayloads[Name]): void {
+    const send = (): void => {
+      this.#send(name, payload);
+    };
+    if (this.#ready) send();
+    else this.ready.then(send, send);
+  }
+
+  #send(name: string, payload: unknown): void {
     const complain = (error: unknown): void => {
       this.log.error(`A listener of "${name}" threw: ${messageOf(error)}`);
     };

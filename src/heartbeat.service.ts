@@ -9,7 +9,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { EventEmitter2 } from '@nestjs/event-emitter';
+import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { BeatHistory } from './beat/beat-loop.js';
 import type { Broker } from './broker/broker.js';
@@ -183,7 +183,9 @@ export class HeartbeatService implements OnModuleInit, OnApplicationBootstrap, O
       start: registry.start.bind(registry),
       finish: registry.finish.bind(registry),
     };
-    this.#emitter = new HeartbeatEmitter(emitters, reports, this.#logger);
+    const watchers = this.#all<EventEmitterReadinessWatcher>(EventEmitterReadinessWatcher);
+    const ready = Promise.all(watchers.map((watcher) => watcher.waitUntilReady()));
+    this.#emitter = new HeartbeatEmitter(emitters, ready, reports, this.#logger);
     this.#emitter.listen();
   }
 

@@ -86,6 +86,8 @@ export class Server {
     this.#loop = new BeatLoop(
       () => this.#beat.run(),
       (history) => {
+        // A beat that hung at the end: nobody is left to care.
+        if (this.#cleared) return;
         if (history.ok) this.#lastBeat = { at: history.startedAt, steady: clock.steady() - history.duration };
         this.#clockDifference = history.clockDifference;
         listener.beaten(history, journal.enter(history));
