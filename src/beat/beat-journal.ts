@@ -27,7 +27,7 @@ export class BeatJournal {
     // Counted only: Nest prints lines of every level unless told otherwise.
     if (this.#failingSince !== undefined) return;
     this.#failingSince = this.clock.steady();
-    const what = [...new Set(errors.map(messageOf))].slice(0, 3).join('; ');
+    const what = [...new Set(errors.map(messageOf))].slice(0, 3).join('; ').replace(/\.$/, '');
     this.log.warn(
       `Beat failed: ${what}. It is tried again until it succeeds; running tasks keep their leases until these run out.`,
     );

@@ -4,7 +4,7 @@ import type { Log } from '../log.js';
 import type { Run } from '../task/run.js';
 import type { TaskRegistry } from '../task/task-registry.js';
 import type { Clock } from '../time/clock.js';
-import { abortable, Limit } from '../time/limit.js';
+import { abortable, boundedBy, Limit } from '../time/limit.js';
 import { listOf } from '../list-of.js';
 
 /** How long things may take, and count; all in milliseconds. */
@@ -122,9 +122,8 @@ export class Beat {
     const asked = clock.now();
     const ids = runs.map(({ id }) => id);
     try {
-      const { expiresAt, storeNow, gone } = await abortable(
+      const { expiresAt, storeNow, gone } = await boundedBy(signal, () =>
         this.broker.renew(queue, ids, timing.leaseDuration, { signal }),
-        signal,
       );
       outcome.clockDifference = clockDifference(asked, storeNow, clock.now());
       const missing = new Set(gone);
@@ -156,7 +155,7 @@ export class Beat {
     const askedAt = this.clock.steady();
     const state = { server: this.describe(), workers: [...this.registry.runs()], ttl: this.timing.ttl };
     try {
-      const { storeNow } = await abortable(this.broker.writeState(state, { signal }), signal);
+      const { storeNow } = await boundedBy(signal, () => this.broker.writeState(state, { signal }));
       outcome.clockDifference = clockDifference(asked, storeNow, this.clock.now());
       this.#storeOffset = storeNow - askedAt;
     } catch (error) {

@@ -3,7 +3,7 @@ import { messageOf } from '../errors.js';
 import type { Log } from '../log.js';
 import type { Run } from '../task/run.js';
 import type { Clock } from '../time/clock.js';
-import { abortable, Limit } from '../time/limit.js';
+import { boundedBy, Limit } from '../time/limit.js';
 
 /** A lease that was never renewed here is known by its local deadline only, to within a second of the format's. */
 const UNCERTAINTY_MS = 1000;
@@ -24,7 +24,7 @@ export async function giveBack(
   const given = runs.flatMap(({ queue, id, leased, expiresAt, lease }) => {
     if (!leased || lease.reason !== 'shutdown') return [];
     const ours = expiresAt ?? Number(lease.deadline) + UNCERTAINTY_MS;
-    return [abortable(broker.release(queue, id, ours, leased, { signal }), signal)];
+    return [boundedBy(signal, () => broker.release(queue, id, ours, leased, { signal }))];
   });
   const failures = (await Promise.allSettled(given)).filter((result) => result.status === 'rejected');
   limit.clear();

@@ -9,13 +9,13 @@ import type { HostProcess } from '../host-process.js';
 import { Lease } from '../lease/lease.js';
 import type { LeaseLossReason } from '../lease/lease-lost.error.js';
 import type { Log } from '../log.js';
-import { LossJournal } from '../task/loss-journal.js';
+import { TaskJournal } from '../task/task-journal.js';
 import type { Run } from '../task/run.js';
 import { TaskRegistry } from '../task/task-registry.js';
 import { TaskTracker, type TaskContext, type TrackOptions } from '../task/task-tracker.js';
 import type { Task } from '../task/task.js';
 import type { Clock } from '../time/clock.js';
-import { abortable, Limit, pause, settledWithin } from '../time/limit.js';
+import { abortable, boundedBy, Limit, pause, settledWithin } from '../time/limit.js';
 import { giveBack } from './give-back.js';
 
 /** How long the end of a beat is waited for before the clear. */
@@ -56,7 +56,7 @@ export class Server {
   readonly #beat: Beat;
   readonly #loop: BeatLoop;
   readonly #tracker: TaskTracker;
-  readonly #losses: LossJournal;
+  readonly #journal: TaskJournal;
   #status: ServerStatus = 'new';
   #startedAt = 0;
   #lastBeat: { readonly at: Date; readonly steady: number } | undefined;
@@ -74,10 +74,10 @@ export class Server {
     private readonly listener: ServerListener,
   ) {
     this.identity = { host: settings.host, pid: host.pid, serverId: host.uuid() };
-    this.#losses = new LossJournal(log, clock);
+    this.#journal = new TaskJournal(log, clock);
     this.registry = new TaskRegistry(clock, {
       leaseLost: (run, reason) => {
-        this.#losses.enter(run, reason);
+        this.#journal.enter(`lost the lease while running (${reason})`, run.id);
         listener.leaseLost(run, reason);
       },
     });
@@ -95,7 +95,7 @@ export class Server {
       clock,
       () => host.random(),
     );
-    this.#tracker = new TaskTracker(this.registry, broker, clock, log, settings, () => this.#loop.settled());
+    this.#tracker = new TaskTracker(this.registry, broker, clock, this.#journal, settings, () => this.#loop.settled());
   }
 
   get status(): ServerStatus {
@@ -213,14 +213,14 @@ export class Server {
     await giveBack(left, this.broker, this.clock, this.settings.beatTimeout, this.log);
     const error = await this.#clear();
     this.registry.close();
-    this.#losses.flush();
+    this.#journal.flush();
     this.listener.cleared(error);
   }
 
   async #clear(): Promise<Error | undefined> {
     const limit = new Limit(this.clock, this.settings.beatTimeout);
     const clear = (): Promise<void> =>
-      abortable(this.broker.clear(this.identity, { signal: limit.signal }), limit.signal);
+      boundedBy(limit.signal, (signal) => this.broker.clear(this.identity, { signal }));
     try {
       // A hanging beat may take its connection with it, and a clear with that: there is time to try anew.
       await clear().catch(async () => {

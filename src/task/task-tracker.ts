@@ -3,9 +3,9 @@ import { ServerClosedError } from '../broker/broker.errors.js';
 import type { Broker } from '../broker/broker.js';
 import { LeaseLostError } from '../lease/lease-lost.error.js';
 import { Lease } from '../lease/lease.js';
-import type { Log } from '../log.js';
+import type { TaskJournal } from './task-journal.js';
 import type { Clock } from '../time/clock.js';
-import { abortable, Limit } from '../time/limit.js';
+import { boundedBy, Limit } from '../time/limit.js';
 import { LeaseHeldError } from './lease-held.error.js';
 import type { Run } from './run.js';
 import type { TaskRegistry } from './task-registry.js';
@@ -40,7 +40,7 @@ export class TaskTracker {
     private readonly registry: TaskRegistry,
     private readonly broker: Broker,
     private readonly clock: Clock,
-    private readonly log: Log,
+    private readonly journal: TaskJournal,
     private readonly timing: { readonly leaseDuration: number; readonly beatTimeout: number },
     /** Resolves when no renewal is under way. */
     private readonly renewalsSettled: () => Promise<void>,
@@ -95,9 +95,8 @@ export class TaskTracker {
     // A deadline counted from before the question is never later than the store's.
     const askedAt = clock.steady();
     try {
-      const grant = await abortable(
-        this.broker.acquire(task.queue.toWellFormed(), task.id.toWellFormed(), leaseDuration, { signal: limit.signal }),
-        limit.signal,
+      const grant = await boundedBy(limit.signal, (signal) =>
+        this.broker.acquire(task.queue.toWellFormed(), task.id.toWellFormed(), leaseDuration, { signal }),
       );
       if (!grant) throw new LeaseHeldError(task);
       const lease = new Lease(Infinity, clock);
@@ -120,13 +119,11 @@ export class TaskTracker {
     await this.renewalsSettled();
     const limit = new Limit(this.clock, this.timing.beatTimeout);
     try {
-      const released = this.broker.release(run.queue, run.id, run.expiresAt ?? 0, 'remove', { signal: limit.signal });
-      await abortable(released, limit.signal);
-    } catch (error) {
-      this.log.warn(
-        `The lease of task ${JSON.stringify(run.id)} in queue ${JSON.stringify(run.queue)} could not be given back ` +
-          `(${messageOf(error)}); it runs out by itself.`,
+      await boundedBy(limit.signal, (signal) =>
+        this.broker.release(run.queue, run.id, run.expiresAt ?? 0, 'remove', { signal }),
       );
+    } catch (error) {
+      this.journal.enter(`could not give back the lease, which runs out by itself (${messageOf(error)})`, run.id);
     } finally {
       limit.clear();
     }

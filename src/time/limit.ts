@@ -50,6 +50,24 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
+/**
+ * {@link abortable} for a call that was given the signal too: it is left the moment to say itself why it failed, which is
+ * more than that time was over.
+ */
+export function boundedBy<T>(signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const overdue = new AbortController();
+  const give = (): void => {
+    setImmediate(() => {
+      overdue.abort(signal.reason);
+    });
+  };
+  if (signal.aborted) give();
+  else signal.addEventListener('abort', give, { once: true });
+  return abortable(call(signal), overdue.signal).finally(() => {
+    signal.removeEventListener('abort', give);
+  });
+}
+
 /** Resolves when `promise` has settled, however, and at the latest when the time is over. Never rejects. */
 export async function settledWithin(clock: Clock, ms: number, promise: Promise<unknown>): Promise<void> {
   const limit = new Limit(clock, ms);

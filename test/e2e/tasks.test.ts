@@ -78,7 +78,7 @@ describe('worker events', () => {
     broker.claim('q', 'a', 10_000);
     await clock.advance(11_000);
     expect(broker.leases('q').get('a')).toBeLessThan(clock.now());
-    expect(log.ours('warn')).toEqual([expect.stringContaining('1 running task(s) lost their lease (lost): "a"')]);
+    expect(log.ours('warn')).toEqual([expect.stringContaining('1 task lost the lease while running (lost): "a"')]);
   });
 
   it('judge a claimed lease by the store’s clock, however wrong ours is', async () => {

@@ -69,6 +69,9 @@ export class RedisLink {
   close(): void {
     this.#closed = true;
     this.#client?.disconnect();
+    // A connection that is dead already would be waited for, and keep the process alive meanwhile.
+    for (const { stream } of this.#client ? nodesOf(this.#client) : [])
+      (stream as typeof stream | undefined)?.destroy();
   }
 
   get #opened(): OwnClient {
@@ -126,7 +129,7 @@ export class RedisLink {
    */
   #drop(): void {
     for (const { stream } of this.#client ? nodesOf(this.#client) : []) {
-      if (stream.destroyed) continue;
+      if ((stream as typeof stream | undefined)?.destroyed !== false) continue;
       try {
         if ('resetAndDestroy' in stream) stream.resetAndDestroy();
       } catch {
