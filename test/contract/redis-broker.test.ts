@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RedisBroker } from '../../src/index.js';
 import { FakeLog } from '../support/fake-log.js';
@@ -164,5 +165,28 @@ describe('RedisBroker', () => {
     expect(await readServers(redis)).toHaveLength(1);
     expect(log.warnings).toEqual([expect.stringContaining('+time')]);
     await broker.close();
+  });
+
+  it('does all that it does as the user that the README lists, and says nothing of it', async () => {
+    await redis.flushall();
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const rule = /^ACL SETUSER heartbeat (.+)$/m.exec(readme)?.[1] ?? expect.unreachable('no ACL line in the README');
+    await redis.call('ACL', 'SETUSER', 'heartbeat', 'reset', ...rule.split(' '));
+    await redis.call('ACL', 'LOG', 'RESET');
+    const log = new FakeLog();
+    const connection = `redis://heartbeat:secret@127.0.0.1:${String(server.port)}/2`;
+    const broker = new RedisBroker({ connection, log });
+    const state = { server: serverOf('s'), ttl: 10_000 };
+    await broker.writeState({ ...state, workers: [workerOf('a'), workerOf('b')] });
+    await broker.writeState({ ...state, workers: [workerOf('c')] });
+    const grant = await broker.acquire('q', 'a', 30_000);
+    expect(await broker.renew('q', ['a', 'gone'], 30_000)).toMatchObject({ gone: ['gone'] });
+    expect(await broker.release('q', 'a', Number(grant?.expiresAt), 'expire')).toBe(true);
+    expect(await broker.release('q', 'a', Number(grant?.expiresAt), 'remove')).toBe(true);
+    await broker.clear(serverOf('s'));
+    await broker.close();
+    expect(log.lines).toEqual([]);
+    const refused = await redis.call('ACL', 'LOG');
+    expect(refused).toEqual([]);
   });
 });

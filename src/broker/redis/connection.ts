@@ -49,6 +49,8 @@ export function openClient(connection: RedisConnection, timeout: number): OwnCli
     commandTimeout: timeout,
     connectTimeout: timeout,
     maxRetriesPerRequest: 0,
+    // What it would tell is of no use here, and a user may not be allowed to tell it.
+    disableClientInfo: true,
   };
   const single: SingleOptions = {
     ...common,
