@@ -12,7 +12,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'slow',
-          include: ['test/{interop,packaging,faults,demo}/**/*.test.ts'],
+          include: ['test/{interop,packaging,faults,demo,topologies}/**/*.test.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
           // These measure times, and start fleets of processes: side by side they would disturb each other.

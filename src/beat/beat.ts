@@ -137,6 +137,7 @@ export class Beat {
         }
         outcome.renewed += 1;
         run.expiresAt = expiresAt;
+        run.mayExpireAt = undefined;
         if (run.active && !run.lease.extend(until) && run.lease.notifyExpiration()) refused.push(run.id);
       }
       if (refused.length > 0) {
@@ -147,6 +148,8 @@ export class Beat {
       }
     } catch (error) {
       outcome.errors.push(error as Error);
+      const latest = clock.steady() + (this.#storeOffset ?? Infinity) + timing.leaseDuration;
+      for (const run of runs) run.mayExpireAt = latest;
     }
   }
 

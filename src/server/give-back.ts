@@ -21,9 +21,9 @@ export async function giveBack(
 ): Promise<void> {
   const limit = new Limit(clock, timeout);
   const { signal } = limit;
-  const given = runs.flatMap(({ queue, id, leased, expiresAt, lease }) => {
+  const given = runs.flatMap(({ queue, id, leased, oursUntil, lease }) => {
     if (!leased || lease.reason !== 'shutdown') return [];
-    const ours = expiresAt ?? Number(lease.deadline) + UNCERTAINTY_MS;
+    const ours = oursUntil ?? Number(lease.deadline) + UNCERTAINTY_MS;
     return [boundedBy(signal, () => broker.release(queue, id, ours, leased, { signal }))];
   });
   const failures = (await Promise.allSettled(given)).filter((result) => result.status === 'rejected');

@@ -24,6 +24,8 @@ export class Run implements LeaseHolder, WorkerInfo {
   readonly leased: ReleaseMode | undefined;
   /** When the store last said that the lease runs out, in its own epoch milliseconds. */
   expiresAt: number | undefined;
+  /** When it may run out at the latest, if a renewal went unanswered, which the store may or may not have heard. */
+  mayExpireAt: number | undefined;
   /** The run of the same task that was active before this one, if it still is. */
   older: Run | undefined;
   active = true;
@@ -48,6 +50,13 @@ export class Run implements LeaseHolder, WorkerInfo {
   /** Whether the work goes on although it has lost its lease. */
   get overdue(): boolean {
     return this.active && !this.lease.isValid;
+  }
+
+  /** The latest moment at which a lease in the store that runs out then is this run's; undefined when it is not known. */
+  get oursUntil(): number | undefined {
+    // Who has lost the lease may find another's in its place.
+    if (this.lease.reason !== undefined && this.lease.reason !== 'shutdown') return this.expiresAt;
+    return this.mayExpireAt ?? this.expiresAt;
   }
 
   leaseLost(reason: LeaseLossReason): void {

@@ -120,7 +120,7 @@ export class TaskTracker {
     const limit = new Limit(this.clock, this.timing.beatTimeout);
     try {
       await boundedBy(limit.signal, (signal) =>
-        this.broker.release(run.queue, run.id, run.expiresAt ?? 0, 'remove', { signal }),
+        this.broker.release(run.queue, run.id, run.oursUntil ?? 0, 'remove', { signal }),
       );
     } catch (error) {
       this.journal.enter(`could not give back the lease, which runs out by itself (${messageOf(error)})`, run.id);

@@ -274,6 +274,22 @@ describe('track(…, { exclusive: true })', () => {
     expect(broker.calls.filter((call) => call.startsWith('release'))).toEqual([`release q a remove ${expiresAt}`]);
   });
 
+  it('gives back also what a renewal that went unanswered may have moved', async () => {
+    const { heartbeat, broker, clock } = await start();
+    const work = deferred<string>();
+    const tracked = heartbeat.track(task, () => work.promise, { exclusive: true });
+    await flush();
+    const renew = broker.renew.bind(broker);
+    broker.renew = async (...args) => {
+      await renew(...args);
+      throw new Error('the answer was lost');
+    };
+    await clock.advance(5000);
+    work.resolve('done');
+    expect(await tracked).toBe('done');
+    expect(broker.leases('q').has('a')).toBe(false);
+  });
+
   it('does not run at all when the store cannot be asked', async () => {
     const clock = new FakeClock();
     const broker = new ScriptedBroker(clock);

@@ -117,9 +117,14 @@ export class RedisServer {
 
   /** Sends one command on a connection of its own; the reply as text, an array as one line per element. */
   async cli(...command: [name: string, ...args: (string | number)[]]): Promise<string> {
+    return RedisServer.ask(this.port, ...command);
+  }
+
+  /** cli() of whatever speaks Redis' protocol on a port of the loopback, a Sentinel for example. */
+  static async ask(port: number, ...command: [name: string, ...args: (string | number)[]]): Promise<string> {
     const client = new Redis({
       host: '127.0.0.1',
-      port: this.port,
+      port,
       lazyConnect: true,
       enableReadyCheck: false,
       retryStrategy: () => null,

@@ -12,7 +12,7 @@ export class DemoRun implements AsyncDisposable {
 
   private constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv) {
     const inherited = { ...process.env };
-    for (const name of ['REDIS_URL', 'NO_COLOR', 'FORCE_COLOR']) Reflect.deleteProperty(inherited, name);
+    for (const name of ['REDIS_URL', 'NO_COLOR', 'FORCE_COLOR', 'CI']) Reflect.deleteProperty(inherited, name);
     this.#child = spawn(command, args, { cwd: projectRoot, env: { ...inherited, TERM: 'xterm-256color', ...env } });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => (this.output += text));
