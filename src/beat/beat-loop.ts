@@ -26,11 +26,13 @@ export class BeatLoop {
 
   /**
    * @param beat does one beat; never rejects.
+   * @param early writes the state between two beats; never rejects.
    * @param report hears of each; never throws.
    * @param random 0 ≤ x < 1, for the jitter of retries.
    */
   constructor(
     private readonly beat: () => Promise<BeatReport>,
+    private readonly early: () => Promise<BeatReport>,
     private readonly report: (history: BeatHistory) => void,
     private readonly clock: Clock,
     private readonly random: () => number,
@@ -60,6 +62,11 @@ export class BeatLoop {
     await this.#running;
   }
 
+  /** The state alone, now, unless a beat runs that tells it anyway. What comes of it is told only if it fails. */
+  write(): void {
+    if (!this.#stopped && !this.#running) void this.#run(this.early);
+  }
+
   /** Ends all beating; resolves when the beat that runs is over. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -67,15 +74,16 @@ export class BeatLoop {
     await this.#running;
   }
 
-  #run(): Promise<BeatHistory> {
+  #run(beat = this.beat): Promise<BeatHistory> {
     this.#cancelRetry();
-    const running = this.beat().then((report) => {
+    const running = beat().then((report) => {
       this.#running = undefined;
-      this.#failures = report.ok ? 0 : this.#failures + 1;
+      if (!report.ok) this.#failures += 1;
+      else if (beat === this.beat) this.#failures = 0;
       const history = { ...report, failures: this.#failures, skippedTicks: this.#skippedTicks };
       this.#skippedTicks = 0;
-      if (!report.ok && !this.#stopped) this.#retrySoon();
-      this.report(history);
+      if (this.#failures > 0 && !this.#stopped) this.#retrySoon();
+      if (beat === this.beat || !report.ok) this.report(history);
       return history;
     });
     this.#running = running;

@@ -45,6 +45,7 @@ interface Outcome {
 /** One beat: renew the leases that are still valid, then write who we are and what we do. */
 export class Beat {
   #storeOffset: number | undefined;
+  #writtenUpTo = 0;
 
   constructor(
     private readonly broker: Broker,
@@ -63,26 +64,40 @@ export class Beat {
     return this.#storeOffset;
   }
 
-  /** Never rejects, and is over when the beat's time is. */
-  async run(): Promise<BeatReport> {
+  /** The ordinal up to which the store has heard of runs. */
+  get writtenUpTo(): number {
+    return this.#writtenUpTo;
+  }
+
+  /** A whole beat. Never rejects, and is over when the beat's time is. */
+  run(): Promise<BeatReport> {
+    return this.#within(async (limit, outcome) => {
+      // Renewals are sent before the state, and a large state cannot delay them. One that hangs, on one node of many,
+      // does not keep the state back for good: it gets the second half of the time.
+      const leases = this.#leasesByQueue(this.clock.steady());
+      const renewals = Promise.all(leases.map(([queue, runs]) => this.#renew(queue, runs, limit, outcome)));
+      const headStart = new Limit(this.clock, this.timing.beatTimeout / 2);
+      await abortable(renewals, headStart.signal).catch(() => undefined);
+      headStart.clear();
+      await this.#writeState(limit, outcome);
+      await renewals;
+    });
+  }
+
+  /** The state alone, between two beats. Never rejects, and is over when a beat's time is. */
+  write(): Promise<BeatReport> {
+    return this.#within((limit, outcome) => this.#writeState(limit, outcome));
+  }
+
+  async #within(work: (limit: Limit, outcome: Outcome) => Promise<void>): Promise<BeatReport> {
     const { clock, timing } = this;
     const startedAt = new Date(clock.now());
     const begun = clock.steady();
     const activeTasks = this.registry.size;
     const limit = new Limit(clock, timing.beatTimeout);
-    const leases = this.#leasesByQueue(begun);
     const overdueTasks = this.registry.overdueAt(begun);
     const outcome: Outcome = { renewed: 0, gone: 0, clockDifference: undefined, errors: [] };
-
-    // Renewals are sent before the state, and a large state cannot delay them. One that hangs, on one node of many,
-    // does not keep the state back for good: it gets the second half of the time.
-    const renewals = Promise.all(leases.map(([queue, runs]) => this.#renew(queue, runs, limit, outcome)));
-    const headStart = new Limit(clock, timing.beatTimeout / 2);
-    await abortable(renewals, headStart.signal).catch(() => undefined);
-    headStart.clear();
-    await this.#writeState(limit, outcome);
-    await renewals;
-
+    await work(limit, outcome);
     limit.clear();
     return {
       ...outcome,
@@ -156,11 +171,13 @@ export class Beat {
   async #writeState({ signal }: Limit, outcome: Outcome): Promise<void> {
     const asked = this.clock.now();
     const askedAt = this.clock.steady();
+    const upTo = this.registry.started;
     const state = { server: this.describe(), workers: [...this.registry.runs()], ttl: this.timing.ttl };
     try {
       const { storeNow } = await boundedBy(signal, () => this.broker.writeState(state, { signal }));
       outcome.clockDifference = clockDifference(asked, storeNow, this.clock.now());
       this.#storeOffset = storeNow - askedAt;
+      this.#writtenUpTo = upTo;
     } catch (error) {
       outcome.errors.push(error as Error);
     }

@@ -1,4 +1,5 @@
 import { BeatJournal } from '../beat/beat-journal.js';
+import { EarlyWrite } from '../beat/early-write.js';
 import { BeatLoop, type BeatHistory } from '../beat/beat-loop.js';
 import { Beat, type BeatTiming } from '../beat/beat.js';
 import { ServerClosedError } from '../broker/broker.errors.js';
@@ -55,6 +56,7 @@ export class Server {
 
   readonly #beat: Beat;
   readonly #loop: BeatLoop;
+  readonly #early: EarlyWrite;
   readonly #tracker: TaskTracker;
   readonly #journal: TaskJournal;
   #status: ServerStatus = 'new';
@@ -80,11 +82,15 @@ export class Server {
         this.#journal.enter(`lost the lease while running (${reason})`, run.id);
         listener.leaseLost(run, reason);
       },
+      started: () => {
+        if (this.#status !== 'new' && !this.#cleared) this.#early.started();
+      },
     });
     this.#beat = new Beat(broker, this.registry, clock, log, settings, () => this.#describe());
     const journal = new BeatJournal(log, clock);
     this.#loop = new BeatLoop(
       () => this.#beat.run(),
+      () => this.#beat.write(),
       (history) => {
         // A beat that hung at the end: nobody is left to care.
         if (this.#cleared) return;
@@ -95,6 +101,9 @@ export class Server {
       clock,
       () => host.random(),
     );
+    this.#early = new EarlyWrite(clock, { registry: this.registry, beat: this.#beat }, () => {
+      this.#loop.write();
+    });
     this.#tracker = new TaskTracker(this.registry, broker, clock, this.#journal, settings, () => this.#loop.settled());
   }
 
@@ -205,6 +214,7 @@ export class Server {
     if (this.#status === 'new') return;
     await settledWithin(this.clock, this.settings.drainTimeout, this.registry.whenIdle());
     this.#cleared = true;
+    this.#early.stop();
     this.#tracker.close();
     // A beat that hangs is not waited for: what is sent now comes after what it has sent.
     await settledWithin(this.clock, LAST_BEAT_MS, this.#loop.stop());

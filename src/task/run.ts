@@ -20,6 +20,8 @@ export class Run implements LeaseHolder, WorkerInfo {
   /** Epoch milliseconds. */
   readonly deadline: number | undefined;
   readonly lease: Lease;
+  /** Counted up with each run of this server. */
+  readonly ordinal: number;
   /** How the lease is to be given back, if it stands in the store, and so is to be renewed there; else undefined. */
   readonly leased: ReleaseMode | undefined;
   /** When the store last said that the lease runs out, in its own epoch milliseconds. */
@@ -33,13 +35,14 @@ export class Run implements LeaseHolder, WorkerInfo {
   readonly #observer: RunObserver;
 
   constructor(
-    facts: Pick<Run, 'id' | 'type' | 'queue' | 'payload' | 'startedAt' | 'deadline' | 'lease' | 'leased'>,
+    facts: Pick<Run, 'id' | 'type' | 'queue' | 'payload' | 'ordinal' | 'startedAt' | 'deadline' | 'lease' | 'leased'>,
     observer: RunObserver,
   ) {
     this.id = facts.id;
     this.type = facts.type;
     this.queue = facts.queue;
     this.payload = facts.payload;
+    this.ordinal = facts.ordinal;
     this.startedAt = facts.startedAt;
     this.deadline = facts.deadline;
     this.lease = facts.lease;

@@ -5,6 +5,11 @@ import { Lease } from '../lease/lease.js';
 import { Run, type RunObserver } from './run.js';
 import type { TaskFinish, TaskStart } from './task.js';
 
+/** Whoever wants to know what becomes of tasks. */
+export interface RegistryObserver extends RunObserver {
+  started?(): void;
+}
+
 /**
  * The one truth about what is active on this server. Everything here happens at once, in memory: whoever reports a
  * start or a finish never waits for a store.
@@ -13,12 +18,13 @@ export class TaskRegistry {
   /** Per queue and task id, the newest run; older runs of the same task hang behind it. */
   readonly #queues = new Map<string, Map<string, Run>>();
   #size = 0;
+  #started = 0;
   #idle: (() => void)[] = [];
   readonly #watch: DeadlineWatch;
 
   constructor(
     private readonly clock: Clock,
-    private readonly observer: RunObserver,
+    private readonly observer: RegistryObserver,
   ) {
     this.#watch = new DeadlineWatch(clock, () => this.#leases());
   }
@@ -26,6 +32,18 @@ export class TaskRegistry {
   /** Number of active runs. */
   get size(): number {
     return this.#size;
+  }
+
+  /** The ordinal of the run that has started last. */
+  get started(): number {
+    return this.#started;
+  }
+
+  /** Whether a run is active whose ordinal is greater than `after` and not greater than `upTo`. */
+  activeBetween(after: number, upTo: number): boolean {
+    if (after >= upTo) return false;
+    for (const run of this.runs()) if (run.ordinal > after && run.ordinal <= upTo) return true;
+    return false;
   }
 
   /** Number of active runs whose work goes on although they have lost their lease. */
@@ -54,6 +72,7 @@ export class TaskRegistry {
         queue,
         type: task.type.toWellFormed(),
         payload: task.payload,
+        ordinal: ++this.#started,
         startedAt: startedAt === undefined ? this.clock.now() : Number(startedAt),
         deadline: deadline === undefined ? undefined : Number(deadline),
         lease: lease ?? new Lease(Infinity, this.clock),
@@ -68,6 +87,7 @@ export class TaskRegistry {
     // The store holds one lease a task: that it was claimed anew means that the older run has lost its own.
     if (lease) for (let older = newest; older; older = older.older) if (older.leased) older.lease.revoke('lost');
     this.#watch.consider(run.lease);
+    this.observer.started?.();
     return run;
   }
 

@@ -77,6 +77,16 @@ describe('a server', () => {
     expect(broker.servers()[0]?.expiresAt).toBe(clock.now() + 8000);
   });
 
+  it('shows a task that has run for half a second within its first second', async () => {
+    const { heartbeat, broker, clock, events } = await start({ interval: 60_000 });
+    await clock.advance(5000);
+    heartbeat.track({ id: 'a', type: 't', queue: 'q' }, never).catch(() => undefined);
+    await clock.advance(999);
+    expect(broker.servers()[0]?.workers).toMatchObject([{ id: 'a' }]);
+    // It is no beat: no lease is renewed by it.
+    expect(events.filter(({ name }) => name === 'heartbeat.beat')).toHaveLength(1);
+  });
+
   it('comes up without waiting for its first beat', async () => {
     const clock = new FakeClock();
     const broker = new ScriptedBroker(clock);

@@ -301,7 +301,8 @@ describe.each(SETUPS.map((setup) => [setup.name, setup] as const))('set-up: %s',
       worker.emitter?.emit(WORKER_FINISHED, { task: { id: 'never claimed', queue: 'q' }, lease });
       await endOf(module.close(), clock);
       const expected = tally({
-        [BEAT]: broker.written.length,
+        // One write, between two beats, made the task visible: that is no beat.
+        [BEAT]: broker.written.length - 1,
         [BEAT_FAILED]: 1,
         [BEAT_RECOVERED]: 1,
         [LEASE_LOST]: 1,

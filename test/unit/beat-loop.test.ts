@@ -32,6 +32,7 @@ function loopOf() {
   };
   const loop = new BeatLoop(
     beat,
+    async () => ({ ...(await beat()), activeTasks: -1 }),
     (history) => {
       histories.push(history);
       const outage = journal.enter(history);
@@ -98,6 +99,7 @@ describe('BeatLoop', () => {
     };
     const loop = new BeatLoop(
       async () => (begun.push(clock.steady()), report),
+      async () => report,
       () => undefined,
       clock,
       () => 0,
@@ -106,6 +108,26 @@ describe('BeatLoop', () => {
     await clock.advance(101);
     expect(begun.map((at) => at - (begun[0] ?? 0))).toEqual([0, 100]);
     await loop.stop();
+  });
+
+  it('writes the state early between two beats, telling only of a failure, and not while a beat runs', async () => {
+    const { clock, loop, begun, histories, state } = loopOf();
+    loop.write();
+    await flush();
+    expect(begun).toHaveLength(1);
+    expect(histories).toEqual([]);
+    state.duration = 1000;
+    loop.tick();
+    loop.write();
+    await clock.advance(1000);
+    expect(begun).toHaveLength(2);
+    state.ok = false;
+    loop.write();
+    await clock.advance(1000);
+    expect(histories.at(-1)).toMatchObject({ failures: 1 });
+    state.ok = true;
+    await clock.advance(1300);
+    expect(histories.at(-1)).toMatchObject({ ok: true, failures: 0 });
   });
 
   it('stops for good, after the beat that runs', async () => {
